@@ -95,7 +95,7 @@ struct CollectionDraft {
         // No record: keys were to be set of one that has just gone, which is not permitted.
         guard let new else { return batch.refused(position, .notFound) }
         let growth = new.size - (old?.size ?? 0)
-        guard usedBytes + growth <= maximumBytes else { return batch.refused(position, .noSpace) }
+        guard growth <= 0 || usedBytes + growth <= maximumBytes else { return batch.refused(position, .noSpace) }
         usedBytes += growth
         operations.append(.replace(old, by: new, at: place))
         if batch.count > 1 { pending[id] = new }

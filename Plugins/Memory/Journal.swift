@@ -13,9 +13,13 @@ final class Journal {
     private let frame = LogFrame()
     /// How much could not be gained when there was no room and everything had been rewritten.
     private var lastGarbageBytes = 0
+    /// The last segment that is to be rewritten to make room, where that has begun.
+    private var lastRewritten: UInt64?
 
     /// How many bytes are rewritten at once where no request waits.
     private static let stepBytes = 256 << 10
+    /// How long rewriting may take where a write waits for room; the next one continues it.
+    private static let roomTime = Duration.seconds(1)
     /// How long rewriting may take when there is nothing else to do.
     private static let idleTime = Duration.milliseconds(20)
 
@@ -34,23 +38,33 @@ final class Journal {
     ///
     /// - Throws: ``StorageFailure`` if it changes nothing (`outcomeUnknown`: if it may).
     func commit(_ changes: Changes) throws(StorageFailure) {
-        if changes.isEmpty { return }
+        // What is not needed any more without an entry of the log is not made again from it either.
+        if changes.isEmpty { return apply(changes.effects) }
+        let bytes = changes.frame.payloadBytes
+        let budget = log.rewriteBudget(for: bytes)
         do throws(StorageFailure) {
-            try attempt(changes, rewriting: log.rewriteBudget(for: changes.frame.payloadBytes))
-        } catch let error where error.status == .noSpace && changes.grows {
-            guard try makeRoom(for: changes.frame.payloadBytes) else {
+            try attempt(changes, rewriting: budget)
+        } catch let error where log.hadNoRoom && (budget > 0 || changes.grows && error.status == .noSpace) {
+            // For the changes alone there may be room.
+            if changes.grows, error.status == .noSpace, try !makeRoom(for: bytes, within: Self.roomTime) {
                 log.reportLackOfRoom()
                 throw error
             }
             try attempt(changes, rewriting: 0)
         }
         // A deletion has used what is reserved: it is made up for if it has made room.
-        if !changes.grows, log.isShortOfRoom { _ = try? makeRoom(for: 0) }
+        if !changes.grows, log.isShortOfRoom, log.garbageBytes > lastGarbageBytes + log.segmentBytes / 4 {
+            _ = try? makeRoom(for: 0, within: Self.idleTime)
+        }
     }
 
     private func attempt(_ changes: Changes, rewriting budget: Int) throws(StorageFailure) {
         try write(changes, rewriting: budget, changes.grows ? .grows : .frees)
-        for effect in changes.effects {
+        apply(changes.effects)
+    }
+
+    private func apply(_ effects: [Changes.Effect]) {
+        for effect in effects {
             switch effect {
             case .added(let record): live.append(record, segment: log.currentSegment)
             case .removed(let record): live.remove(record)
@@ -99,26 +113,32 @@ final class Journal {
 
     // MARK: Room
 
-    /// Rewrites until there is room for a commit of so many bytes, or everything has been rewritten once.
+    /// Rewrites until there is room for a commit of so many bytes, or everything has been rewritten once, which may
+    /// take several calls.
     ///
     /// - Returns: whether there is room.
-    private func makeRoom(for bytes: Int) throws(StorageFailure) -> Bool {
+    private func makeRoom(for bytes: Int, within time: Duration) throws(StorageFailure) -> Bool {
+        if log.hasRoom(for: bytes, .grows) { return true }
         // In vain, if nothing has been removed since the last time.
         guard log.garbageBytes > lastGarbageBytes + bytes else { return false }
-        lastGarbageBytes = 0
-        let last = log.currentSegment
+        let last = lastRewritten ?? log.currentSegment
+        (lastGarbageBytes, lastRewritten) = (0, last)
+        let end = ContinuousClock.now + time
         while !log.hasRoom(for: bytes, .grows) {
+            guard ContinuousClock.now < end else { return false }
             var isRewritten = false
             do throws(StorageFailure) {
                 isRewritten = try rewrite(before: last)
-            } catch let error where error.status == .noSpace {
-                // There is less than is reserved.
+            } catch let error {
+                // Where there is less than is reserved. What is unknown is whether something was rewritten.
+                if error.status != .noSpace { throw StorageFailure(.unavailable, error.message) }
             }
             guard isRewritten else {
-                lastGarbageBytes = log.garbageBytes
+                (lastGarbageBytes, lastRewritten) = (log.garbageBytes, nil)
                 return false
             }
         }
+        lastRewritten = nil
         return true
     }
 

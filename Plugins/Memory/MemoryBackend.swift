@@ -204,7 +204,8 @@ final class MemoryBackend: StorageBackend {
         guard let removals = records.takeHistory(history, number: collection.number) else {
             throw StorageFailure(.unsupported, "the collection was not opened with sequence numbers")
         }
-        guard usedBytes + records.size - old.size <= maximumBytes else {
+        let growth = records.size - old.size
+        guard growth <= 0 || usedBytes + growth <= maximumBytes else {
             throw StorageFailure(.noSpace, "max_bytes, \(maximumBytes), would be exceeded")
         }
         changes?.reset()
@@ -212,7 +213,7 @@ final class MemoryBackend: StorageBackend {
         for removal in removals { changes?.remember(removal) }
         try commit(changes)
         collection.description = description
-        usedBytes += records.size - old.size
+        usedBytes += growth
         collection.publish(records)
     }
 }

@@ -126,14 +126,17 @@ extension RecordLog {
         }
         guard segments.last?.serial == newest.header.serial else { throw missing(oldest, found) }
         let stale = found.segments.filter { $0.header.serial < oldest }.map(\.file)
+        // A file that was being made may not be in the directory on the disk yet.
+        try files.sync()
         keepFiles(stale + found.blank + found.damaged)
     }
 
     /// The number of the oldest segment that is needed.
     private func oldestSegment(_ found: Found) throws(StorageFailure) -> UInt64 {
-        // The last segment has no frame yet if the first one was being written.
+        // The last segment has no frame yet if the first one was being written; those before it have none either where
+        // that was so before, and the next frame did not fit into them.
         var next: SegmentHeader?
-        for segment in found.segments.reversed().prefix(2) {
+        for segment in found.segments.reversed() {
             if let next, segment.header.serial + 1 != next.serial { break }
             var oldest: UInt64?
             _ = try scan(segment.file, segment.header, next: next) { oldest = $0.header.oldestSegment }
@@ -244,11 +247,10 @@ extension RecordLog {
 
     /// Keeps files that are not needed to write over them, the largest first, and removes those that are too many.
     private func keepFiles(_ files: [File]) {
-        free = files.filter { $0.bytes >= Self.stepBytes }.sorted { $0.bytes > $1.bytes }
-        let superfluous = free.dropFirst(2) + files.filter { $0.bytes < Self.stepBytes }
-        for file in superfluous where (try? self.files.remove(file.name)) != nil {
-            free.removeAll { $0 === file }
-        }
+        let usable = files.filter { $0.bytes >= Self.stepBytes }.sorted { $0.bytes > $1.bytes }
+        let superfluous = usable.dropFirst(Self.readyFiles) + files.filter { $0.bytes < Self.stepBytes }
+        let kept = superfluous.filter { (try? self.files.remove($0.name)) == nil && $0.bytes >= Self.stepBytes }
+        free = (usable.prefix(Self.readyFiles) + kept).filter { (try? $0.endFirstFrame()) != nil }
     }
 
     // MARK: Damage
@@ -279,6 +281,12 @@ extension RecordLog.File {
     /// Whether anything stands behind the header.
     fileprivate func hasFrames() throws(StorageFailure) -> Bool {
         try withContent { $0.dropFirst(SegmentHeader.blockBytes).contains { $0 != 0 } }
+    }
+
+    /// Has the first frame never be valid: it may be that of the commit which is made next, from before a crash.
+    fileprivate func endFirstFrame() throws(StorageFailure) {
+        try write([UInt8](repeating: 0, count: LogFrame.headerBytes), at: SegmentHeader.blockBytes)
+        try content.sync()
     }
 
     /// Reads the whole file.

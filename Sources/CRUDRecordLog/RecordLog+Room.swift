@@ -6,10 +6,10 @@ extension RecordLog {
     static let stepBytes = 1 << 20
     private static let maximumSegmentBytes = 32 << 20
     /// How many files are ready to be written over: the next segment, and the one that is reserved.
-    private static let readyFiles = 2
+    static let readyFiles = 2
 
     /// How large new files are: between a 24th and a 12th of what is needed, at least 1 MiB and at most 32 MiB.
-    var segmentBytes: Int {
+    package var segmentBytes: Int {
         var bytes = Self.stepBytes
         while bytes < Self.maximumSegmentBytes, bytes * 24 < liveBytes { bytes *= 2 }
         return bytes

@@ -78,6 +78,8 @@ package final class RecordLog {
     var spare: File?
     /// The number of the next file that is made.
     var nextFile = 1
+    /// Whether nothing of the last commit was written, as no file had room for it.
+    package private(set) var hadNoRoom = false
     /// Whether the disk has refused another file lately.
     var isDiskFull = false
     /// What has been reported to the host.
@@ -121,11 +123,14 @@ package final class RecordLog {
     package func commit(
         _ frame: LogFrame, _ purpose: Purpose, lastSequence: UInt64, oldestSegment: UInt64?
     ) throws(StorageFailure) -> UInt64 {
+        hadNoRoom = false
         try resolve()
         guard frame.payloadBytes <= Self.maximumPayloadBytes else {
             throw StorageFailure(.unsupported, "a batch of \(frame.payloadBytes) bytes is too long for the log")
         }
+        hadNoRoom = true
         let target = try target(for: frame.bytes, purpose)
+        hadNoRoom = false
         let sequence = max(lastSequence, self.lastSequence)
         let header = LogFrame.Header(
             number: nextCommit, oldestSegment: oldestSegment ?? target.segment.serial, lastSequence: sequence)

@@ -60,6 +60,12 @@ final class MemoryFiles: LogFiles {
         return files
     }
 
+    /// Another process has the files after the one that used them was killed.
+    func restart() {
+        isKilled = false
+        fault = nil
+    }
+
     /// Changes what a file has.
     func edit(_ name: String, _ body: (inout [UInt8]) -> Void) {
         guard let content = contents[name] else { return }
@@ -75,11 +81,16 @@ final class MemoryFiles: LogFiles {
     ///
     /// - Returns: what it fails with.
     fileprivate func failure(_ action: String) -> StorageFailure? {
-        calls += 1
         if isKilled { return StorageFailure(.internal, "killed") }
+        calls += 1
         guard let fault, fault.calls.contains(calls) else { return nil }
         if fault.kills { isKilled = true }
         return StorageFailure(errno: fault.code, "cannot \(action)")
+    }
+
+    /// A process that has been killed does nothing.
+    fileprivate func requireLife() throws(StorageFailure) {
+        if isKilled { throw StorageFailure(.internal, "killed") }
     }
 
     fileprivate func chance() -> Bool { Bool.random(using: &random) }
@@ -126,6 +137,7 @@ private final class OpenFile: LogFile {
     }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(StorageFailure) {
+        try files.requireLife()
         let failure = files.failure("write")
         let growth = max(0, offset + bytes.count - content.bytes.count)
         guard files.totalBytes + growth <= files.space else { throw StorageFailure(errno: ENOSPC, "cannot write") }
@@ -137,7 +149,9 @@ private final class OpenFile: LogFile {
     }
 
     func sync() throws(StorageFailure) {
+        try files.requireLife()
         let failure = files.failure("sync")
+        if files.isKilled, let failure { throw failure }
         if let failure {
             // Of what has failed the kernel knows nothing any more; some of it may be on the disk.
             if files.chance() { content.unsynced = content.unsynced.filter { _ in files.chance() } }

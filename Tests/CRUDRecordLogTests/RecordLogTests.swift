@@ -165,6 +165,73 @@ import Testing
         #expect(try Model(files.crashed(isLucky: false, seed: 4)).ends(with: [[1], [4]]))
     }
 
+    // MARK: Two faults in a row
+
+    /// Twice the machine crashes as the first commit of a segment is written, the second time because that did not fit
+    /// into the segment which the first time had left behind.
+    @Test func aSegmentMayHaveNoCommit() throws {
+        for (first, second) in (1...8).flatMap({ first in (1...8).map { (first, $0) } }) {
+            let files = MemoryFiles(seed: 16)
+            var model = try Model(files)
+            try model.commit([UInt8](repeating: 1, count: 900_000))
+            files.fault = .init(calls: { $0...$0 }(files.calls + first), kills: true)
+            _ = try? model.commit([UInt8](repeating: 2, count: 300_000))
+            let crashed = files.crashed(isLucky: true, seed: 17)
+            var again = try Model(crashed)
+            let count = again.replayed.count
+            again.adopt(count, sequence: 5)
+            crashed.fault = .init(calls: { $0...$0 }(crashed.calls + second), kills: true)
+            let isDone = (try? again.commit([UInt8](repeating: 3, count: 1_500_000))) != nil
+            let last = try Model(crashed.crashed(isLucky: true, seed: 18))
+            #expect(last.replayed.count >= count + (isDone ? 1 : 0), "calls \(first) and \(second)")
+        }
+    }
+
+    /// A commit that was not there after one crash is not there after the next one either.
+    @Test func aTornCommitDoesNotComeBack() throws {
+        var attempts = 0
+        for seed in 0..<100 as Range<UInt64> {
+            let files = MemoryFiles(seed: seed)
+            var model = try Model(files)
+            // So much that a commit of one sector is the first of the next segment.
+            try model.commit([UInt8](repeating: 1, count: 1_044_300))
+            // Its header and the commit are written, and not synced.
+            files.fault = .init(calls: { $0...$0 }(files.calls + 3), kills: true)
+            _ = try? model.commit([UInt8](repeating: 2, count: 300))
+            let crashed = files.crashed(seed: seed)
+            var again = try Model(crashed)
+            guard again.replayed.count == 1 else { continue }
+            attempts += 1
+            again.adopt(1, sequence: 5)
+            crashed.fault = .init(calls: { $0...$0 }(crashed.calls + 3), kills: true)
+            _ = try? again.commit([UInt8](repeating: 3, count: 300))
+            let last = try Model(crashed.crashed(seed: seed))
+            #expect(!last.replayed.contains { $0.payload.first == 2 }, "seed \(seed)")
+        }
+        #expect(attempts > 20)
+    }
+
+    /// A file that a killed process has left is only used once the disk has its name.
+    @Test func filesOfAKilledProcessOutliveACrash() throws {
+        for call in 1...30 {
+            let files = MemoryFiles(seed: 19)
+            var model = try Model(files)
+            files.fault = .init(calls: { $0...$0 }(files.calls + call), kills: true)
+            var acknowledged = 0
+            while (try? model.commit([UInt8](repeating: 1, count: 200_000))) != nil { acknowledged += 1 }
+            files.restart()
+            var again = try Model(files)
+            let found = again.replayed.count
+            #expect(found >= acknowledged)
+            again.adopt(found, sequence: 99)
+            for count in 1...12 {
+                try again.commit([UInt8](repeating: 2, count: 200_000))
+                let last = try Model(files.crashed(isLucky: false, seed: 20))
+                try #require(last.replayed.count >= found + count, "call \(call)")
+            }
+        }
+    }
+
     // MARK: Damage
 
     private static func segments(_ files: MemoryFiles) throws -> [String] {

@@ -214,6 +214,48 @@ import Testing
         }
     }
 
+    /// A removal is trimmed that the history had forgotten already, as its old place had: nothing has to be written for
+    /// that, and nothing of it is left in what is rewritten.
+    @Test func trimsWhatWasForgottenElsewhere() throws {
+        let item = String(repeating: "x", count: 700)
+        let backend = try images.open()
+        let collection = try backend.open("c", hasSequences: true)
+        let removals = (1...200).map { (id: "removed \($0)", sequence: UInt64($0)) }
+        backend.call.now = 1
+        try backend.takeHistory(of: collection, identity: 9, forgotten: 0, lastSequence: 200, removals: removals)
+        try backend.takeHistory(of: collection, identity: 9, forgotten: 200, lastSequence: 200)
+        backend.call.now = 10
+        #expect(try backend.history(of: collection, trimming: 500, before: 5).forgotten == 200)
+        // In the memory that is free now, and again and again until all of the log has been rewritten.
+        for round in 0..<60 {
+            let records = (0..<100).map { number in
+                let sequence = UInt64(300 + round * 100 + number)
+                return PluginRecord("\(number)", bytes: Array("\(item) \(round)".utf8), sequence: sequence)
+            }
+            _ = try backend.write(records.map { .put($0, in: collection) })
+        }
+        let again = try images.open(images.copy())
+        let reader = try again.reader()
+        let found = try again.open("c", hasSequences: true)
+        #expect(try reader.count(found) == 100)
+        #expect(try reader.scan(found, .sequences()).count == 100)
+    }
+
+    /// What does not grow is stored also where there is more than there may be.
+    @Test func replacesBeyondMaxBytes() throws {
+        let item = String(repeating: "x", count: 1 << 20)
+        do {
+            let backend = try images.open()
+            let collection = try backend.open("c")
+            _ = try backend.write((0..<3).map { .put("\($0)", item, in: collection) })
+        }
+        let backend = try images.open(more: #", "max_bytes": 1048576"#)
+        let collection = try backend.open("c")
+        #expect(try backend.write([.put("0", "1", in: collection)]).first == .replaced)
+        #expect(try backend.write([.put("1", item, in: collection)]).first == .replaced)
+        #expect(try backend.write([.put("3", "1", in: collection)]).first == .noSpace)
+    }
+
     // MARK: Size
 
     /// Few records that are written again and again, beside many that are never.
@@ -338,5 +380,34 @@ import Testing
         }
         let again = try images.open(images.copy())
         #expect(try again.reader().count(again.open("c", hasSequences: true)) == ids.count)
+    }
+
+    /// Records can be deleted though what would be rewritten with that finds no room.
+    @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system"))
+    func deletionsNeedNoRoomForALongRecord() throws {
+        try Files.makeDirectory(images.path, mode: 0o700)
+        let outcome = try Command.run(
+            "mount", ["-t", "tmpfs", "-o", "size=12m,mode=0700", "crudd-test", images.path])
+        guard outcome.status == .exited(0) else { throw Failure("mount: \(outcome.errors)") }
+        defer { _ = try? Command.run("umount", ["--lazy", images.path]) }
+        let backend = try images.open()
+        let collection = try backend.open("c")
+        _ = try backend.write([.put("long", String(repeating: "x", count: 2_500_000), in: collection)])
+        try Files.write(String(repeating: "x", count: 1 << 20), to: "\(images.path)/other")
+        let item = String(repeating: "x", count: 20_000)
+        var refusals = 0
+        for number in 0..<400 {
+            do throws(CallError) {
+                _ = try backend.write([.put("\(number % 20)", item, in: collection)])
+            } catch {
+                #expect(error.status == CRUDD_NO_SPACE)
+                refusals += 1
+            }
+        }
+        #expect(refusals > 0)
+        #expect(try backend.write([.remove("5", in: collection)]).first == .removed)
+        #expect(try backend.write([.remove("long", in: collection)]).first == .removed)
+        for _ in 0..<50 { backend.idle() }
+        #expect(try backend.write([.put("5", item, in: collection)]).first == .created)
     }
 }

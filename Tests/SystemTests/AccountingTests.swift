@@ -390,15 +390,68 @@ struct AccountingTests {
         #expect(try connection.pipeline(requests + requests).allSatisfy { $0.result != nil })
     }
 
+    private static func heldBytes(_ administrator: Connection) throws -> Int {
+        Int(try #require(try administrator.metrics()["crudd_buffer_bytes{}"]))
+    }
+
+    /// What one backend has written of a batch is held until another one has done its part.
+    @Test func outcomesOfABatchStayChargedUntilItsReply() throws {
+        let daemon = try ChildDaemon(["inline", "gated"]).daemon
+        let administrator = try daemon.connect()
+        let connection = try daemon.connect()
+        let operations = [("inline", Self.megabyte), ("gated", "1")].map { collection, item in
+            Connection.params(collection, "a", item: item, more: ["op": #""create""#])
+        }
+        try connection.sendFrame(
+            Connection.request("record.batch", #"{"operations":[\#(operations.joined(separator: ","))]}"#, id: "1"))
+        let deadline = Deadline()
+        while try administrator.item("inline", "a") == nil { try #require(!deadline.hasPassed) }
+        for _ in 0..<20 {
+            #expect(try Self.heldBytes(administrator) >= 1 << 20)
+            poll(nil, 0, 10)
+        }
+        kill(try #require(try ChildDaemon.status(of: "gated", administrator).pid), SIGKILL)
+        #expect(try connection.receive().result != nil)
+        while try Self.heldBytes(administrator) >= 1 << 20 { try #require(!deadline.hasPassed) }
+    }
+
+    /// A batch array does not keep the room for its reply from what is before it, which it waits for.
+    @Test func anArrayLeavesRoomForWhatIsBeforeIt() throws {
+        let daemon = try Self.daemon("request_timeout: 20s")
+        let connection = try daemon.connect()
+        let text = String(repeating: "x", count: 3 << 20)
+        let patches = (0..<4).map { number in
+            Connection.params(
+                "c", "patched \(number)",
+                more: ["op": #""patch""#, "patch": #"{"text":"\#(text)"}"#, "upsert": "true"])
+        }
+        let elements = (1...4).map {
+            Connection.request("record.create", Connection.params("c", "\($0)", item: "\"\(text)\""), id: "\($0)")
+        }
+        let frames = [
+            Connection.request("record.create", Connection.params("c", "9", item: "1"), id: "1"),
+            Connection.request("record.batch", #"{"operations":[\#(patches.joined(separator: ","))]}"#, id: "2"),
+            "[\(elements.joined(separator: ","))]",
+        ]
+        // The first one is in flight until all have come.
+        #expect(try connection.create("c", "0", "1").result != nil)
+        let lock = try SQLiteLock(of: "\(daemon.installation.path)/main.sqlite")
+        try connection.send(frames.flatMap { Connection.frame($0) })
+        let administrator = try daemon.connect()
+        let deadline = Deadline()
+        while try Self.heldBytes(administrator) < 24 << 20 { try #require(!deadline.hasPassed) }
+        try lock.end()
+        #expect(try connection.receive().result != nil)
+        #expect(try connection.receive().result != nil)
+        let replies = try #require(try connection.receiveFrame())
+        #expect(!String(decoding: replies, as: UTF8.self).contains(#""error""#))
+    }
+
     /// Writes whose session has gone are charged until they are done.
     @Test func workThatOutlivesItsSessionStaysCharged() throws {
         let daemon = try ChildDaemon(["gated"]).daemon
         let administrator = try daemon.connect()
-        func heldBytes() throws -> Int {
-            let text = try #require(try administrator.call("daemon.metrics").result?["text"]?.string)
-            let line = text.split(separator: "\n").first { $0.hasPrefix("crudd_buffer_bytes ") }
-            return try #require(line?.split(separator: " ").last.flatMap { Int($0) })
-        }
+        func heldBytes() throws -> Int { try Self.heldBytes(administrator) }
         let connection = try daemon.connect()
         let write = Connection.request("record.create", Connection.params("gated", "a", item: Self.megabyte), id: "1")
         try connection.sendFrame(write)

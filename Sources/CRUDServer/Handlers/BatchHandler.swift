@@ -31,10 +31,9 @@ final class BatchHandler {
     func execute(_ call: borrowing Call) throws(CRUDError) -> Disposition {
         let operations = if let read = call.operations { read } else { try operations(of: call) }
         let targets = operations.map { find($0, call) }
-        var used: [Collection] = []
-        for case .success(let collection) in targets where !used.contains(where: { $0 === collection }) {
-            used.append(collection)
-        }
+        var places = ObjectIndex<Collection>()
+        for case .success(let collection) in targets where places[collection] == nil { places.append(collection) }
+        let used = places.objects
         let isAtomic = call.isTrue(.atomic)
         let isLong = !isAtomic && isLong(operations, targets)
         let replyBytes = replyBytes(to: operations) + (isLong ? loop.limits.longWriteBytes : 0)

@@ -39,7 +39,12 @@ final class PendingOperations: PendingRequest {
     }
 
     private func replyIfLast() {
-        guard results.partEnded() else { return }
+        guard results.partEnded() else {
+            // What has come of this part is kept until the last one replies.
+            results.keptBytes += chargedBytes
+            return session.charge(requests: 0, bytes: chargedBytes)
+        }
+        session.charge(requests: 0, bytes: -results.keptBytes)
         reply { output throws(CRUDError) in try results.append(to: &output) }
         // A batch holds the requests that wait for it: this breaks the reference cycle.
         results.outcomes.removeAll()
@@ -62,6 +67,8 @@ final class BatchResults {
     var outcomes: [Outcome]
     /// How many backends have operations, and how many of those are not done.
     private var parts = 0
+    /// What the session is charged for the outcomes of those that are done.
+    var keptBytes = 0
     private var partsInFlight = 0
 
     init(isAtomic: Bool, _ replies: [OperationReply]) {

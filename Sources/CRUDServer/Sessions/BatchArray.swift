@@ -27,10 +27,13 @@ final class BatchArray {
     private var writesTo: BackendClient?
     /// How many bytes its session is charged for it.
     var chargedBytes: Int
-    /// How long the reply may get: one element that reads many records is enough for a frame.
-    var maximumReplyBytes: Int { frameBytes }
-    /// Whether that is among the bytes that are charged, so that elements may start.
+    /// Whether what the reply may take is among the bytes that are charged, so that elements may start.
     var hasRoom = false
+    /// Whether the next element waits for requests before the array, and for nothing else.
+    var isBehind = false
+    /// How much of the room for the reply is charged only while elements may start: it may get as long as a frame, for
+    /// which one element that reads many records is enough.
+    var missingBytes: Int { max(0, frameBytes - responses.count) }
     /// What has been read of the next element, a `record.batch` that has to wait.
     var operations: [Operation]?
     /// Room for the items in the replies to the elements in flight.

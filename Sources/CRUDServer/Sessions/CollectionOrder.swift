@@ -63,6 +63,8 @@ struct CollectionOrder {
 
     /// Those with requests in flight or waiting: few, and mostly none.
     private var entries: [Entry] = []
+    /// Where the entry of a collection is.
+    private var places = ObjectIndex<Collection>()
 
     var hasWaiting: Bool { entries.contains { !$0.waiting.isEmpty } }
 
@@ -156,10 +158,12 @@ struct CollectionOrder {
         return nil
     }
 
-    /// The first request on any collection for which that is true.
+    /// The first request on any collection for which that is true. One on several collections is asked at one of them.
     private func firstWaiting(where isWanted: (WaitingRequest) -> Bool) -> WaitingRequest? {
         for entry in entries {
-            if let first = entry.waiting.first, isWanted(first) { return first }
+            if let first = entry.waiting.first, first.collections[0] === entry.collection, isWanted(first) {
+                return first
+            }
         }
         return nil
     }
@@ -173,15 +177,18 @@ struct CollectionOrder {
 
     // MARK: Entries
 
-    mutating func removeIdle() { entries.removeAll(where: \.isIdle) }
-
-    private func index(of collection: Collection) -> Int? {
-        entries.firstIndex { $0.collection === collection }
+    mutating func removeIdle() {
+        let count = entries.count
+        entries.removeAll(where: \.isIdle)
+        if entries.count < count { places.replace(with: entries.lazy.map(\.collection)) }
     }
+
+    private func index(of collection: Collection) -> Int? { places[collection] }
 
     private mutating func makeEntry(for collection: Collection) -> Int {
         if let index = index(of: collection) { return index }
         entries.append(Entry(collection: collection))
+        places.append(collection)
         return entries.count - 1
     }
 }

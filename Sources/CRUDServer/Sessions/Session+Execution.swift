@@ -95,7 +95,10 @@ extension Session {
             while !array.isStarted, !array.isBlocked {
                 guard !hasHadItsShare else { return sessions.add(self, to: .postponed) }
                 spend(1 + array.elements[array.next].count >> 10)
-                guard startElement(of: array, text, rejectedWith: nil) else { return }
+                guard startElement(of: array, text, rejectedWith: nil) else {
+                    array.isBehind = array.inFlight == 0
+                    return
+                }
                 array.next += 1
             }
         }

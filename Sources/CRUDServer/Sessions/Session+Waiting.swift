@@ -109,9 +109,9 @@ extension Session {
 
     /// How much room the first of the accepted requests that only wait for room needs; nil if none does.
     private var bytesNeededByRequests: Int? {
-        if let read = state.unfinishedReads.first, read.canBeginAgain { return read.isInArray ? 0 : read.missingBytes }
+        if let read = firstUnfinishedRead { return read.isInArray ? 0 : read.missingBytes }
         if let request = state.order.firstStartable(in: sessions.iteration) { return request.neededBytes }
-        if let array = state.array, !array.hasRoom { return array.maximumReplyBytes }
+        if let array = state.array, !array.hasRoom, !array.isBehind { return array.missingBytes }
         return nil
     }
 
@@ -283,11 +283,14 @@ extension Session {
         read.beginAgain()
     }
 
+    /// The first read that may begin again: it does not wait for those of collections that cannot be read now.
+    private var firstUnfinishedRead: PendingRequest? { state.unfinishedReads.first(where: \.canBeginAgain) }
+
     /// Starts what had to wait for requests that are done, as far as there is room and time.
     func resume() {
         let enoughOutput = outputBytes + Self.replyBytesPerIteration
-        while let read = state.unfinishedReads.first, !hasHadItsShare, outputBytes < enoughOutput {
-            guard read.canBeginAgain, hasRoom(for: read) else { break }
+        while let read = firstUnfinishedRead, !hasHadItsShare, outputBytes < enoughOutput {
+            guard hasRoom(for: read) else { break }
             takeUnfinished(read)
             spend(Self.workOfFrame)
             beginAgain(read)
@@ -354,16 +357,30 @@ extension Session {
     }
 
     private func resume(_ array: BatchArray) {
+        array.isBehind = false
         if !array.hasRoom {
-            guard array.isStarted || hasRoom(for: array.maximumReplyBytes) else { return }
+            let bytes = array.missingBytes
+            guard array.isStarted || hasRoom(for: bytes) else { return }
             array.hasRoom = true
             account.wait(-array.chargedBytes)
-            array.chargedBytes += array.maximumReplyBytes
-            charge(requests: 0, bytes: array.maximumReplyBytes)
+            array.chargedBytes += bytes
+            charge(requests: 0, bytes: bytes)
         }
         startElements(of: array)
-        guard array.isStarted else { return }
+        guard array.isStarted else {
+            // What it would keep the requests before it may need.
+            if array.isBehind { giveRoomBack(of: array) }
+            return
+        }
         state.array = nil
         finishIfComplete(array)
+    }
+
+    private func giveRoomBack(of array: BatchArray) {
+        let bytes = array.missingBytes
+        array.hasRoom = false
+        array.chargedBytes -= bytes
+        charge(requests: 0, bytes: -bytes)
+        account.wait(array.chargedBytes)
     }
 }

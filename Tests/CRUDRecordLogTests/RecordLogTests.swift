@@ -187,30 +187,6 @@ import Testing
         }
     }
 
-    /// A commit that was not there after one crash is not there after the next one either.
-    @Test func aTornCommitDoesNotComeBack() throws {
-        var attempts = 0
-        for seed in 0..<100 as Range<UInt64> {
-            let files = MemoryFiles(seed: seed)
-            var model = try Model(files)
-            // So much that a commit of one sector is the first of the next segment.
-            try model.commit([UInt8](repeating: 1, count: 1_044_300))
-            // Its header and the commit are written, and not synced.
-            files.fault = .init(calls: { $0...$0 }(files.calls + 3), kills: true)
-            _ = try? model.commit([UInt8](repeating: 2, count: 300))
-            let crashed = files.crashed(seed: seed)
-            var again = try Model(crashed)
-            guard again.replayed.count == 1 else { continue }
-            attempts += 1
-            again.adopt(1, sequence: 5)
-            crashed.fault = .init(calls: { $0...$0 }(crashed.calls + 3), kills: true)
-            _ = try? again.commit([UInt8](repeating: 3, count: 300))
-            let last = try Model(crashed.crashed(seed: seed))
-            #expect(!last.replayed.contains { $0.payload.first == 2 }, "seed \(seed)")
-        }
-        #expect(attempts > 20)
-    }
-
     /// A file that a killed process has left is only used once the disk has its name.
     @Test func filesOfAKilledProcessOutliveACrash() throws {
         for call in 1...30 {

@@ -340,12 +340,17 @@ import Testing
 
     // MARK: Full disks
 
-    @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system")) func deletionsMakeRoomOnAFullDisk() throws
-    {
+    /// Has the log be on a disk of that size, for the caller to unmount.
+    private func mountDisk(_ size: String) throws {
         try Files.makeDirectory(images.path, mode: 0o700)
         let outcome = try Command.run(
-            "mount", ["-t", "tmpfs", "-o", "size=6m,mode=0700", "crudd-test", images.path])
+            "mount", ["-t", "tmpfs", "-o", "size=\(size),mode=0700", "crudd-test", images.path])
         guard outcome.status == .exited(0) else { throw Failure("mount: \(outcome.errors)") }
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system")) func deletionsMakeRoomOnAFullDisk() throws
+    {
+        try mountDisk("6m")
         defer { _ = try? Command.run("umount", ["--lazy", images.path]) }
         let backend = try images.open()
         let collection = try backend.open("c", hasSequences: true)
@@ -385,10 +390,7 @@ import Testing
     /// Records can be deleted though what would be rewritten with that finds no room.
     @Test(.enabled(if: geteuid() == 0, "needs root to mount a file system"))
     func deletionsNeedNoRoomForALongRecord() throws {
-        try Files.makeDirectory(images.path, mode: 0o700)
-        let outcome = try Command.run(
-            "mount", ["-t", "tmpfs", "-o", "size=12m,mode=0700", "crudd-test", images.path])
-        guard outcome.status == .exited(0) else { throw Failure("mount: \(outcome.errors)") }
+        try mountDisk("12m")
         defer { _ = try? Command.run("umount", ["--lazy", images.path]) }
         let backend = try images.open()
         let collection = try backend.open("c")

@@ -67,9 +67,9 @@ final class BatchResults {
     var outcomes: [Outcome]
     /// How many backends have operations, and how many of those are not done.
     private var parts = 0
+    private var partsInFlight = 0
     /// What the session is charged for the outcomes of those that are done.
     var keptBytes = 0
-    private var partsInFlight = 0
 
     init(isAtomic: Bool, _ replies: [OperationReply]) {
         self.isAtomic = isAtomic

@@ -33,7 +33,7 @@ final class BatchArray {
     var isBehind = false
     /// How much of the room for the reply is charged only while elements may start: it may get as long as a frame, for
     /// which one element that reads many records is enough.
-    var missingBytes: Int { max(0, frameBytes - responses.count) }
+    var replyReserve: Int { max(0, frameBytes - responses.count) }
     /// What has been read of the next element, a `record.batch` that has to wait.
     var operations: [Operation]?
     /// Room for the items in the replies to the elements in flight.

@@ -109,9 +109,9 @@ extension Session {
 
     /// How much room the first of the accepted requests that only wait for room needs; nil if none does.
     private var bytesNeededByRequests: Int? {
-        if let read = firstUnfinishedRead { return read.isInArray ? 0 : read.missingBytes }
+        if let read = firstRestartableRead { return read.isInArray ? 0 : read.missingBytes }
         if let request = state.order.firstStartable(in: sessions.iteration) { return request.neededBytes }
-        if let array = state.array, !array.hasRoom, !array.isBehind { return array.missingBytes }
+        if let array = state.array, !array.hasRoom, !array.isBehind { return array.replyReserve }
         return nil
     }
 
@@ -284,12 +284,12 @@ extension Session {
     }
 
     /// The first read that may begin again: it does not wait for those of collections that cannot be read now.
-    private var firstUnfinishedRead: PendingRequest? { state.unfinishedReads.first(where: \.canBeginAgain) }
+    private var firstRestartableRead: PendingRequest? { state.unfinishedReads.first(where: \.canBeginAgain) }
 
     /// Starts what had to wait for requests that are done, as far as there is room and time.
     func resume() {
         let enoughOutput = outputBytes + Self.replyBytesPerIteration
-        while let read = firstUnfinishedRead, !hasHadItsShare, outputBytes < enoughOutput {
+        while let read = firstRestartableRead, !hasHadItsShare, outputBytes < enoughOutput {
             guard hasRoom(for: read) else { break }
             takeUnfinished(read)
             spend(Self.workOfFrame)
@@ -359,7 +359,7 @@ extension Session {
     private func resume(_ array: BatchArray) {
         array.isBehind = false
         if !array.hasRoom {
-            let bytes = array.missingBytes
+            let bytes = array.replyReserve
             guard array.isStarted || hasRoom(for: bytes) else { return }
             array.hasRoom = true
             account.wait(-array.chargedBytes)
@@ -377,7 +377,7 @@ extension Session {
     }
 
     private func giveRoomBack(of array: BatchArray) {
-        let bytes = array.missingBytes
+        let bytes = array.replyReserve
         array.hasRoom = false
         array.chargedBytes -= bytes
         charge(requests: 0, bytes: -bytes)

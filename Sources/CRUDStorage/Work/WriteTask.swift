@@ -6,7 +6,7 @@ package class WriteTask: SlicedTask, @unchecked Sendable {
 
     override final var isWrite: Bool { true }
 
-    /// Whether it writes the collection of that name.
+    /// Whether it writes the collection of that name and format.
     func writes(_ key: BackendCollection.Key) -> Bool { collection.key == key }
 
     /// Executes one slice; true when there is nothing left to do.

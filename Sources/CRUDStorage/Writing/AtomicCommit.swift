@@ -131,7 +131,7 @@ struct AtomicCommit {
 
     /// The handles of the mutations' collections, of those that may be written.
     private var currentHandles: [OpaquePointer?] {
-        batch.mutations.map(\.collection).map { $0.isAdmitted ? $0.handle : nil }
+        batch.mutations.map { $0.collection.isAdmitted ? $0.collection.handle : nil }
     }
 
     private mutating func read() {
